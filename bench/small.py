@@ -14,7 +14,7 @@ from classical import GAP, RATE_GAP, channel, distortion_at
 from measure import Section, alone, short
 
 import dalenius as dl
-from dalenius.auditing.one_record import OneRecordSearch
+from dalenius.auditing.roads import OneRecordSearch
 from dalenius.bounds.monotone import MonotoneRows
 
 Ways = dict[str, Callable[[], Any]]

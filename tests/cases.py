@@ -13,10 +13,9 @@ import numpy as np
 from kinds import Floats
 from numpy.typing import NDArray
 
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import Adversary, AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.reductions.cells import Cells

@@ -9,10 +9,9 @@ from samples import binary, built, consistent, in_unit_down, in_unit_up
 from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
-from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.model.problem import NATS_PER_UNIT, Adversary
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Records
 from dalenius.results.design import Design, Frontier, NamedPoint

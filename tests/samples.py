@@ -9,11 +9,10 @@ from scipy.optimize import brentq
 
 from dalenius.certificates.audits import adversary_data
 from dalenius.certificates.certificate import Certificate
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
-from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.model.problem import NATS_PER_UNIT, Adversary
 from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from dalenius.certificates.coq import to_coq
     from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
-    from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.files import __version__ as __version__
     from dalenius.model.gallery import knowledge, mechanisms, queries
     from dalenius.model.prior import Prior
+    from dalenius.model.problem import Adversary
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
     from dalenius.results.calibration import Calibration
@@ -59,13 +59,13 @@ _HOME = {
     "certificates.coq": ("to_coq",),
     "certificates.verifying": ("verify",),
     "errors": ("BudgetError", "InputError"),
-    "model.adversary": ("Adversary",),
     "model.channels.mechanism": ("Mechanism",),
     "model.files": ("__version__",),
     "model.gallery.knowledge": (),
     "model.gallery.mechanisms": (),
     "model.gallery.queries": (),
     "model.prior": ("Prior",),
+    "model.problem": ("Adversary",),
     "model.query": ("Query",),
     "paper": (),
     "results.audit": ("Audit", "Curve"),

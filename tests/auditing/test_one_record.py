@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.auditing.one_record import OneRecordSearch
+from dalenius.auditing.roads import OneRecordSearch
 from dalenius.settings import Settings, without
 
 GENERAL = Settings(parts=(OneRecordSearch(values=1),))

@@ -7,7 +7,7 @@ import pytest
 from cases import cells_of
 
 import dalenius as dl
-from dalenius.bounds import whole
+from dalenius.bounds import output_law
 from dalenius.bounds.convex import Convex, Dual
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import ascend, polish, random_priors
@@ -37,7 +37,7 @@ def test_every_prior_and_multiplier_gives_a_valid_bound(seed: int) -> None:
 def test_the_settled_prior_is_the_best_of_a_concave_problem(seed: int) -> None:
     rng = np.random.default_rng(seed)
     s, cells = 1.2, cells_of(random_mechanism(seed), knowledge=0.3)
-    pi = whole.settle(cells, s, Deadline(10))
+    pi = output_law.settle(cells, s, Deadline(10))
     value = float((cells.leakage(pi[None]) - s * cells.divergence(pi[None]))[0])
     others = random_priors(cells, 200, rng)
     near = 0.99 * pi + 0.01 * others

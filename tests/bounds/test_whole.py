@@ -6,7 +6,7 @@ from cases import cells_of, named
 from verdicts import holds
 
 import dalenius as dl
-from dalenius.bounds import capacity, whole
+from dalenius.bounds import capacity, output_law
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
 from dalenius.bounds.convex import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.trees.choices import ChoiceSearch
@@ -30,7 +30,7 @@ def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float) -> None:
 @pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)"])
 def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, knowledge: float) -> None:
     cells = cells_of(named("count(n=40)", mechanism), knowledge)
-    _, bound = whole.constrained(cells, Deadline(60.0))
+    _, bound = output_law.constrained(cells, Deadline(60.0))
     bounds = SharedBounds().bounds(cells)
     best = bounds.value(bounds.search(Dual.of_prior(cells, cells.rho, LEAST_S, 0.0), Deadline(60.0)))
     assert bound >= best - 1e-5 * best

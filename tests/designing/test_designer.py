@@ -12,9 +12,8 @@ import dalenius as dl
 from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.master import Plane
 from dalenius.designing.problem import Problem, on_grid
-from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
-from dalenius.model.problem import DesignProblem, Goal
+from dalenius.model.problem import Adversary, DesignProblem, Goal
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import dalenius as dl
 from dalenius.designing.master import Master, Plane, Pool
-from dalenius.designing.weak_duality import Evidence, best, ratios
+from dalenius.designing.problem import Evidence, best, ratios
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain
 

@@ -9,11 +9,9 @@ import dalenius as dl
 from dalenius.api.designs import reduced
 from dalenius.designing.cutting_planes import CuttingPlanes
 from dalenius.designing.mixture import SHARES, largest_share
-from dalenius.designing.problem import Fewer
-from dalenius.designing.weak_duality import best
-from dalenius.model.adversary import Adversary
+from dalenius.designing.problem import Fewer, best
 from dalenius.model.distortion import Distortion
-from dalenius.model.problem import DesignProblem
+from dalenius.model.problem import Adversary, DesignProblem
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Effort
 from dalenius.verifier.verify import verify_here

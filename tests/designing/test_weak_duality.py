@@ -11,7 +11,7 @@ from design_problems import problem_of, random_prior
 from kinds import Floats
 
 import dalenius as dl
-from dalenius.designing.weak_duality import Evidence, LowerBound, best, bound, legal, ratios, table
+from dalenius.designing.problem import Evidence, LowerBound, best, bound, legal, ratios, table
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain
 

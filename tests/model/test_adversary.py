@@ -4,7 +4,7 @@ import mpmath
 import pytest
 from refusals import refuses
 
-from dalenius.model.adversary import Adversary
+from dalenius.model.problem import Adversary
 from dalenius.model.reference import Reference
 
 

@@ -5,8 +5,7 @@ from cases import named, posed
 
 from dalenius.auditing.all_records import audit_records, found_of
 from dalenius.auditing.audited import Audited
-from dalenius.model.adversary import Adversary
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import Adversary, AuditProblem
 from dalenius.results.answers import audit_answer
 from dalenius.results.options import Options
 from dalenius.search.deadline import Deadline

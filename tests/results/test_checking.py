@@ -15,7 +15,7 @@ from refusals import refuses
 import dalenius as dl
 from dalenius.certificates import certificate as certificates
 from dalenius.certificates.certificate import Certificate
-from dalenius.results import checking
+from dalenius.results import answers
 from dalenius.results.audit import Audit
 from dalenius.verifier.verify import Verification
 
@@ -93,8 +93,8 @@ def test_only_the_check_sets_it() -> None:
 )
 def test_auto_checks_what_is_quick_beside_the_work(estimate: float, took: float, *, expected: bool | None) -> None:
     audit = replace(dl.audit(parity(), entropy=2.2, verify=False), seconds=took)
-    assert checking.checked(audit, "auto", 60.0, estimate=lambda _: estimate).verified is expected
-    assert checking.checked(audit, verify=True, left=60.0).verified is True
+    assert answers.checked(audit, "auto", 60.0, estimate=lambda _: estimate).verified is expected
+    assert answers.checked(audit, verify=True, left=60.0).verified is True
 
 
 def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch
     assert (audit.verified, audit.refused) == (None, "")
     assert UNCHECKED in audit.summary()
     # A fifth of the audit's time, but no time is left.
-    checking.checked(replace(audit, seconds=100.0), "auto", 1.0, estimate=lambda _: 2.0)
+    answers.checked(replace(audit, seconds=100.0), "auto", 1.0, estimate=lambda _: 2.0)
     assert len(limits) == 1
 
 
@@ -121,18 +121,18 @@ def test_memory_for_a_check_can_be_allowed_as_the_reason_says(tmp_path: Path) ->
     assert reason.startswith("not checked:")
     assert "memory=" in reason
     assert (audit.verified, audit.refused) == (None, "")
-    assert inspect.signature(Audit.verify).parameters["memory"].default == checking.MEMORY
+    assert inspect.signature(Audit.verify).parameters["memory"].default == answers.MEMORY
     assert audit.verify(memory=448).verified
 
 
 def test_a_part_of_the_limit_is_kept_for_the_check() -> None:
-    assert checking.searching(10.0, verify=False) == 10.0
-    assert checking.searching(10.0, "auto") == checking.searching(10.0, verify=True) == pytest.approx(9.0)
+    assert answers.searching(10.0, verify=False) == 10.0
+    assert answers.searching(10.0, "auto") == answers.searching(10.0, verify=True) == pytest.approx(9.0)
 
 
 def test_nothing_is_begun_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = replace(dl.audit(parity(), entropy=2.2, verify=False), stopped="interrupted")
-    assert checking.checked(audit, verify=True, left=60.0).verified is None
+    assert answers.checked(audit, verify=True, left=60.0).verified is None
 
     def interrupted(*_: object, **__: object) -> Verification:
         raise KeyboardInterrupt
@@ -144,7 +144,7 @@ def test_nothing_is_begun_after_an_interruption(monkeypatch: pytest.MonkeyPatch)
 def test_a_certificate_of_ours_that_is_refused_is_said_aloud() -> None:
     audit = spoilt(dl.audit(parity(), entropy=2.2, verify=False))
     with pytest.warns(RuntimeWarning, match="NOT verified: the witness leaks .*; please report"):
-        checking.checked(audit, "auto", 60.0)
+        answers.checked(audit, "auto", 60.0)
     assert audit.verified is None
     assert "NOT verified: the witness leaks" in audit.summary()
     assert "please report" in audit.summary()
@@ -233,14 +233,14 @@ def test_the_estimate_grows_with_what_a_check_goes_through() -> None:
         dl.audit(dl.mechanisms.symmetric(dl.queries.identity(3000), flip=0.2), knowledge=1.0),
         dl.design(dl.queries.modular_sum(n=2, modulus=2), distortion=0.1, entropy=0.5),
     ]
-    assert [0.0 < checking.estimated(result) < 0.1 for result in quick] == [True] * len(quick)
+    assert [0.0 < answers.estimated(result) < 0.1 for result in quick] == [True] * len(quick)
     matrix = np.random.default_rng(0).dirichlet(np.ones(30), size=2**10)
     long = dl.audit(dl.Mechanism.from_matrix(matrix, [2] * 10), knowledge=0.1, time_limit=1e-3, verify=False)
     laws = dl.audit(
         dl.mechanisms.geometric(query(n=400), epsilon=1), adversary="independent", reference=[0.3, 0.7], verify=False
     )
     chains = dl.audit(dl.mechanisms.geometric(query(n=30), epsilon=0.5), knowledge=0.3, tolerance=1e-2, verify=False)
-    assert checking.estimated(long) > 0.1
-    assert checking.estimated(laws) > 0.05
+    assert answers.estimated(long) > 0.1
+    assert answers.estimated(laws) > 0.05
     assert {proof["kind"] for proof in chains.certificate.data["proofs"]} == {"monotone"}
-    assert checking.estimated(chains) > 0.01
+    assert answers.estimated(chains) > 0.01

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from cases import CLOSED_FORM, TRUTH, Case, named, random_channel
 
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.problem import Adversary
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import Ascent, ascend, climb, feasible, polish, random_priors

@@ -15,10 +15,9 @@ from refusals import refuses
 
 import dalenius as dl
 from dalenius.api import audits
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import Adversary, AuditProblem
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit

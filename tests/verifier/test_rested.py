@@ -3,7 +3,7 @@
 import pytest
 from damage import damaged, golden
 
-from dalenius.verifier.rested import rested_on
+from dalenius.verifier.proofs import rested_on
 from dalenius.verifier.verify import verify_here
 
 

@@ -8,16 +8,15 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.auditing.roads import find
+from dalenius.auditing.roads import find, one_record, tiny
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.results import checking
+from dalenius.results import answers
 from dalenius.results.answers import audit_answer
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.options import (
@@ -54,7 +53,7 @@ def audit(
     time_limit: float | None = None,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
-    verify: checking.Verify = "auto",
+    verify: answers.Verify = "auto",
     settings: Settings | None = None,
 ) -> Audit:
     """Bound the leakage of a mechanism from both sides, with a certificate.
@@ -125,12 +124,12 @@ def audit(
         progress=progress,
         settings=settings,
     )
-    checking.check_option(verify)
+    answers.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
     checked_mechanism(mechanism)
     if isinstance(adversary, (list, tuple)):
         limits = {"entropy": entropy, "knowledge": knowledge, "reference": reference}
-        return checking.checked(_worst_of(adversary, mechanism, options, secret, limits), verify, options.time_limit)
+        return answers.checked(_worst_of(adversary, mechanism, options, secret, limits), verify, options.time_limit)
     if hasattr(adversary, "__array__"):
         refuse(
             "adversary is an array, of which it is not clear where a prior ends; give a list of priors, such as "
@@ -141,8 +140,8 @@ def audit(
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
-    answer = solve(problem, options.within(checking.searching(options.time_limit, verify)))
-    return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
+    answer = solve(problem, options.within(answers.searching(options.time_limit, verify)))
+    return answers.checked(answer, verify, options.time_limit - (time.monotonic() - began))
 
 
 def _worst_of(

@@ -17,17 +17,16 @@ from dalenius.designing.master import Plane
 from dalenius.designing.problem import Problem, check_possible, listed, with_fallback
 from dalenius.errors import refuse, show
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.families import shown_on_frontiers
-from dalenius.model.problem import DesignProblem
+from dalenius.model.problem import Adversary, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Blocks
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
-from dalenius.results import checking
+from dalenius.results import answers
 from dalenius.results.answers import audit_answer, design_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.options import (
@@ -75,7 +74,7 @@ def design(
     time_limit: float = 300.0,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
-    verify: checking.Verify = "auto",
+    verify: answers.Verify = "auto",
     settings: Settings | None = None,
 ) -> Design:
     """Find the best mechanism for a query, with a certified bracket on the optimum.
@@ -136,7 +135,7 @@ def design(
         progress=progress,
         settings=settings,
     )
-    checking.check_option(verify)
+    answers.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)
     against = adversary_of(
         query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
@@ -157,13 +156,13 @@ def design_beside(
     *,
     budget: float,
     spent: float,
-    verify: checking.Verify,
+    verify: answers.Verify,
 ) -> Design:
     """Return the mechanism of least distortion that, together with an earlier release if any, leaks at most the budget.
 
     budget, spent: what may leak, and what the earlier release leaks at most, in the unit of the options.
     """
-    checking.check_option(verify)
+    answers.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
     if first is None:
         return _answered(*reduced(asked, certified=True), options, budget, verify)
@@ -174,17 +173,17 @@ def design_beside(
 
 
 def _answered(
-    asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: checking.Verify
+    asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: answers.Verify
 ) -> Design:
     """Design within the time limit, and check the certificate where that is wanted; budget as the user gave it."""
-    search_time = checking.searching(options.time_limit, verify)
+    search_time = answers.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         if options.method is not None:
             answer: Design = options.method.design(asked, problem, budget, options, deadline)
         else:
             designed, _ = _solved(asked, problem, deadline, options.seed)
             answer = design_answer(asked, problem, designed, budget, options, deadline)
-    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+    return answers.checked(answer, verify, options.time_limit - deadline.seconds)
 
 
 def _solved(

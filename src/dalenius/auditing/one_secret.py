@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.bounds import whole
+from dalenius.bounds import output_law
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
@@ -206,9 +206,9 @@ class SecretAudit(Bracket):
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
         cells = self.cells
         if self.s > LEAST_S and cells.alone and cells.knowledge < SMALL_KNOWLEDGE:
-            self._keep_convex(*whole.near_reference(cells, self.pi, self.s))
+            self._keep_convex(*output_law.near_reference(cells, self.pi, self.s))
         else:
-            self.keep_upper(whole.steep(cells, self.pi, self.s, deadline))
+            self.keep_upper(output_law.steep(cells, self.pi, self.s, deadline))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
@@ -270,10 +270,10 @@ class SecretAudit(Bracket):
         """The capacity of the whole channel, where choices were too many; then the constrained one."""
         cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
         if self.choices is None:
-            root = whole.unconstrained(cells, settings.finest, self.upper, deadline)
+            root = output_law.unconstrained(cells, settings.finest, self.upper, deadline)
             self.keep_upper(root)
             self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
-        self._keep_convex(*whole.constrained(cells, deadline))
+        self._keep_convex(*output_law.constrained(cells, deadline))
 
     def capacity_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records; ascents are to have time too."""
@@ -283,7 +283,7 @@ class SecretAudit(Bracket):
         if self.cells.n_outputs <= self.cells.settings.portfolio.most_outputs:
             self._keep_convex(*self.common.capacity(self.cells, deadline, rng))
         else:
-            self._keep_convex(*whole.constrained(self.cells, deadline))
+            self._keep_convex(*output_law.constrained(self.cells, deadline))
 
     def convex_of_many(self, deadline: Deadline, rng: np.random.Generator, below: float = np.inf) -> None:
         """The convex bound over very many cells, once, where it promises to be below this number."""

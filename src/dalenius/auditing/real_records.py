@@ -14,11 +14,10 @@ from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.certificates.audits import Found
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import Adversary, AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below, moving, rounded_together

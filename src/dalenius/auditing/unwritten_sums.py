@@ -18,7 +18,7 @@ from dalenius.auditing import portfolio
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.from_below import ascend_again, from_below, needs_rows, of_sum, raise_lower
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds import whole
+from dalenius.bounds import output_law
 from dalenius.bounds.closed_forms import SumSearch, blend, power, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
@@ -96,7 +96,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
         start = window.there(log_joint, first.masses[alive])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
         if "stationary" in problem.settings.portfolio.opening:
-            inner.try_formulas(whole.steep(cells, inner.pi, inner.s, deadline))
+            inner.try_formulas(output_law.steep(cells, inner.pi, inner.s, deadline))
         open_routes = portfolio.routes(plan, inner, deadline)
         best = inner.lower
         for _ in portfolio.take_turns(open_routes, inner, lambda: None):

@@ -7,9 +7,8 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 
 from dalenius.model import secret as secrets
-from dalenius.model.adversary import Adversary
 from dalenius.model.prior import Prior
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import Adversary, AuditProblem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.way_back import WayBack
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.alike import Runs
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -19,6 +18,7 @@ from dalenius.model.counted import CountedPrior, Decoder, TiedPrior, Tilts
 from dalenius.model.counting import Law
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
+from dalenius.model.problem import Adversary
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum

@@ -3,7 +3,7 @@
 Each round solves the master over the pool, which gives evidence for a lower bound, and takes a level step
 [lemarechal95]: the mechanism nearest to the best so far whose value against the pool is a little above the lower bound.
 The worst priors against both join the pool. All of this is local search and floats; what is reported rests
-on weak duality (weak_duality.py) below and on a certified audit of the mechanism above.
+on weak duality (problem.py) below and on a certified audit of the mechanism above.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.designing.master import Master, Plane
-from dalenius.designing.problem import NEGLIGIBLE, Problem, leaked
-from dalenius.designing.weak_duality import Evidence, LowerBound, best, ratios
+from dalenius.designing.problem import NEGLIGIBLE, Evidence, LowerBound, Problem, best, leaked, ratios
 from dalenius.model.channels.written import Written
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells

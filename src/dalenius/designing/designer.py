@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from dalenius.auditing.all_records import audit_records, found_of
-from dalenius.auditing.one_record import at_reference
+from dalenius.auditing.roads import at_reference
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.certificates.audits import Found
@@ -18,8 +18,7 @@ from dalenius.designing.independence import no_leakage
 from dalenius.designing.master import Plane
 from dalenius.designing.mixture import PART_GRID, largest_share, mixed
 from dalenius.designing.mixture import Part as Mixed
-from dalenius.designing.problem import GRID, Fewer, Problem, on_grid
-from dalenius.designing.weak_duality import LowerBound
+from dalenius.designing.problem import GRID, Fewer, LowerBound, Problem, on_grid
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
 from dalenius.model.statistic import Blocks

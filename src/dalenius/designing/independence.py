@@ -10,8 +10,7 @@ import scipy
 
 from dalenius.designing.linear_limits import Matrix
 from dalenius.designing.master import Plane
-from dalenius.designing.problem import Problem
-from dalenius.designing.weak_duality import Evidence, LowerBound, best, bound, legal
+from dalenius.designing.problem import Evidence, LowerBound, Problem, best, bound, legal
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 

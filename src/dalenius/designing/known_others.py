@@ -21,8 +21,7 @@ from dalenius.auditing.independent import others_of
 from dalenius.auditing.independent_records import independent_records
 from dalenius.certificates.audits import Found
 from dalenius.designing.designer import Designed
-from dalenius.designing.problem import Problem, on_grid
-from dalenius.designing.weak_duality import Evidence, LowerBound, best, least_within, legal
+from dalenius.designing.problem import Evidence, LowerBound, Problem, best, least_within, legal, on_grid
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem

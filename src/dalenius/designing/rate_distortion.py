@@ -19,8 +19,7 @@ import numpy as np
 import scipy
 from numpy.linalg import LinAlgError
 
-from dalenius.designing.problem import Problem
-from dalenius.designing.weak_duality import Evidence, LowerBound, bound, floor
+from dalenius.designing.problem import Evidence, LowerBound, Problem, bound, floor
 from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats

@@ -20,8 +20,8 @@ from dalenius.model.query import Query
 from dalenius.report.call import IMPORT, Call, of_file, of_matrix, of_mechanism, of_query
 from dalenius.report.document import write_document
 from dalenius.report.text import problem
+from dalenius.results.answers import checked
 from dalenius.results.audit import Audit
-from dalenius.results.checking import checked
 from dalenius.results.design import Design, NamedPoint
 from dalenius.results.options import Options, Report, adversary_of, audit_problem, distortion_of
 from dalenius.search.deadline import Progress

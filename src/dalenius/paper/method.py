@@ -14,8 +14,7 @@ from dalenius.auditing.all_records import found_of
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.designer import Designer, DesignSearch
-from dalenius.designing.problem import Problem
-from dalenius.designing.weak_duality import LowerBound
+from dalenius.designing.problem import LowerBound, Problem
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism

@@ -19,7 +19,7 @@ from dalenius.errors import refuse
 from dalenius.model import files
 from dalenius.model.files import __version__, path_of
 from dalenius.report.text import Facts, adversary_words, as_html, problem, stacked
-from dalenius.verifier.rested import rested_on
+from dalenius.verifier.proofs import rested_on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

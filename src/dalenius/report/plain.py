@@ -5,9 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.problem import in_unit
+from dalenius.model.problem import Adversary, in_unit
 from dalenius.model.query import Query
 from dalenius.model.secret import Attributes, Bins, Function, Group, Secret
 from dalenius.numerics.rounding import round_up, short, written_down

@@ -23,7 +23,7 @@ from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Loaded, Step, Stopped, missing_words
 from dalenius.shown import pairs
-from dalenius.verifier.rested import rested_on
+from dalenius.verifier.proofs import rested_on
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design

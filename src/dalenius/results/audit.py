@@ -12,10 +12,9 @@ import numpy as np
 
 from dalenius import shown as shown_as
 from dalenius.certificates.audits import Group
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
-from dalenius.model.problem import in_unit
+from dalenius.model.problem import Adversary, in_unit
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up

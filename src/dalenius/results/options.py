@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.distortion import Constraints, Distortion
-from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem
+from dalenius.model.problem import NATS_PER_UNIT, Adversary, AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret

@@ -20,11 +20,10 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.certificates.question import adversary_of, secret_of, witness_of
 from dalenius.errors import refuse, show
 from dalenius.model import checks, storage
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, Distortion, measure_name, output_labels
-from dalenius.model.problem import NATS_PER_UNIT, down, in_unit, is_closed, up
+from dalenius.model.problem import NATS_PER_UNIT, Adversary, down, in_unit, is_closed, up
 from dalenius.model.query import Query
 from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Extremes, Records

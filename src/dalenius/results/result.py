@@ -13,8 +13,7 @@ import numpy as np
 from dalenius.certificates import certificate as certificates
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import refuse
-from dalenius.model.adversary import Adversary
-from dalenius.model.problem import in_unit, is_closed
+from dalenius.model.problem import Adversary, in_unit, is_closed
 from dalenius.numerics.types import Floats
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ class Certified(Drawn):
 
     def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
         """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
-        from dalenius.results.checking import check
+        from dalenius.results.answers import check
 
         return check(cast("Any", self), time_limit, memory)
 

@@ -16,9 +16,8 @@ from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
     from dalenius.designing.problem import Problem
-    from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
-    from dalenius.model.problem import AuditProblem, DesignProblem
+    from dalenius.model.problem import Adversary, AuditProblem, DesignProblem
     from dalenius.model.query import Query
     from dalenius.model.secret import Secret
     from dalenius.results.audit import Audit

@@ -19,16 +19,15 @@ from dalenius.api.designs import design_beside
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, refuse, show
 from dalenius.model import checks, files, storage
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.files import __version__
-from dalenius.model.problem import NATS_PER_UNIT, down, in_unit, up
+from dalenius.model.problem import NATS_PER_UNIT, Adversary, down, in_unit, up
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
 from dalenius.report.text import problem, reference_words
-from dalenius.results import checking
+from dalenius.results import answers
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
@@ -322,7 +321,7 @@ class Ledger(Result):
         time_limit: float = 300.0,
         seed: int = 0,
         progress: bool | Callable[[Progress], None] = False,
-        verify: checking.Verify = "auto",
+        verify: answers.Verify = "auto",
         settings: Settings | None = None,
     ) -> Design:
         """Return the mechanism of least distortion with which everything released together keeps the budget.

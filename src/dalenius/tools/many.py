@@ -14,7 +14,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
-from dalenius.results import checking
+from dalenius.results import answers
 from dalenius.results.audit import Audit
 from dalenius.results.options import Options, adversary_of, audit_problem, check_named, checked_mechanism
 from dalenius.search.deadline import Deadline
@@ -22,7 +22,7 @@ from dalenius.search.helper import Helper, NoAnswerError, cores
 
 # What one audit came to; and some audits of a list, with how they are searched for and checked.
 Answer = Audit | Exception
-Part = tuple[list[AuditProblem], Options, checking.Verify]
+Part = tuple[list[AuditProblem], Options, answers.Verify]
 # Audits that a process takes at a time.
 PART = 16
 
@@ -70,7 +70,7 @@ def audit_many(
         raise TypeError(message)
     wanted, question = options_of(options)
     reference, secret, verify = (question[name] for name in ("reference", "secret", "verify"))
-    checking.check_option(verify)
+    answers.check_option(verify)
     workers = cores() if jobs is None else checks.jobs(jobs)
     asked = _listed(mechanisms)
     limits = {"entropy": _each("entropy", entropy, len(asked)), "knowledge": _each("knowledge", knowledge, len(asked))}
@@ -116,7 +116,7 @@ def _named(k: int) -> Iterator[None]:
 class _Many:
     """A list of audits on its way: parts of it wait, and whoever is free takes the next."""
 
-    def __init__(self, problems: list[AuditProblem], options: Options, verify: checking.Verify) -> None:
+    def __init__(self, problems: list[AuditProblem], options: Options, verify: answers.Verify) -> None:
         self.problems, self.options, self.verify = problems, options, verify
         self.answers: dict[int, Answer] = {}
         self.parts = deque(range(k, min(k + PART, len(problems))) for k in range(0, len(problems), PART))
@@ -195,10 +195,10 @@ def answered_there(part: Part) -> list[tuple[Answer, bool]]:
 def answered(part: Part, whole: Deadline) -> Iterator[Answer]:
     """Answer the audits of a part, one after the other; once they are interrupted, each with what a moment finds."""
     problems, options, verify = part
-    limited = replace(options, time_limit=checking.searching(options.time_limit, verify))
+    limited = replace(options, time_limit=answers.searching(options.time_limit, verify))
     for problem in problems:
         try:
             found = solve(problem, limited, interrupted=whole.interrupted)
-            yield checking.checked(found, verify, options.time_limit - found.seconds)
+            yield answers.checked(found, verify, options.time_limit - found.seconds)
         except InputError as error:
             yield error

@@ -16,11 +16,10 @@ from dalenius.auditing.roads import find
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
-from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, down, up
+from dalenius.model.problem import NATS_PER_UNIT, Adversary, AuditProblem, down, up
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import outward
 from dalenius.numerics.types import Floats

@@ -11,8 +11,8 @@ from typing import Any
 from dalenius.api.audits import solve
 from dalenius.certificates.audits import VERSION
 from dalenius.certificates.certificate import Certificate
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import Adversary
 from dalenius.model.reference import UNIFORM
 from dalenius.numerics.rounding import float_above, float_below
 from dalenius.results.audit import Audit

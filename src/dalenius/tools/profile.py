@@ -13,9 +13,8 @@ from dalenius.bounds.output_law import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.model.problem import NATS_PER_UNIT, Adversary
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.options import Options, entropies_of, names_of

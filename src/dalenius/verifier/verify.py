@@ -29,9 +29,28 @@ from .forms.secret import Secret
 from .forms.written import Asked, Audited, Unwritten
 from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
-from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
-from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
-from .rested import rested_on
+from .kernel.reading import (
+    AUDIT,
+    DESIGN,
+    JOINT,
+    LARGEST,
+    LONGEST,
+    MEMORY,
+    SLACK,
+    TIME_LIMIT,
+    NotChecked,
+    Refused,
+    field,
+    mapping,
+    number,
+    read,
+    refuse,
+    sequence,
+    show,
+    tick,
+    within,
+)
+from .proofs import rested_on
 
 VERSION = 2
 # Which version of this package reads an older format.

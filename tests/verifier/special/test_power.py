@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from dalenius.bounds.power import _Curve
+from dalenius.bounds.power import power as solved
 from damage import golden
 from flint import arb
 from kinds import Json
@@ -13,8 +15,6 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.power import _Curve
-from dalenius.bounds.power import power as solved
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.verifier.forms import discrete, sums
 from dalenius.verifier.forms.reference import UNIFORM as EVEN

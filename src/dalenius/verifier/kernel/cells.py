@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from flint import arb
 
 from .balls import ZERO, Ball, Rows, short, xlogx
-from .limits import SLACK, tick
-from .reading import numbers, refuse, sequence
+from .reading import SLACK, numbers, refuse, sequence, tick
 
 # Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
 MATRIX = 32

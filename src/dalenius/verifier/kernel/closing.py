@@ -39,8 +39,7 @@ from flint import arb
 
 from .balls import ZERO, Ball, Matrix, log_sum_exp, matrix
 from .cells import Shares
-from .limits import ticking
-from .reading import numbers, refuse, sequence
+from .reading import numbers, refuse, sequence, ticking
 
 Pairs = Sequence[Ball]  # one entry for every (c,y), y fastest
 

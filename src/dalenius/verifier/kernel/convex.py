@@ -21,8 +21,7 @@ from .balls import ONE, ZERO, Ball, log_sum_exp, xlogx
 from .cells import Channel, Question, products
 from .closing import close, gain
 from .contraction import contracts
-from .limits import tick
-from .reading import above_zero, field, number, numbers, refuse, sequence
+from .reading import above_zero, field, number, numbers, refuse, sequence, tick
 
 
 def secant(low: float, high: float) -> tuple[Ball, Ball]:

@@ -16,8 +16,7 @@ from flint import arb
 
 from .balls import ZERO, Ball, log_sum_exp, precision
 from .cells import Channel, Falling, Question
-from .limits import tick, ticking
-from .reading import field, refuse, sequence, whole
+from .reading import field, refuse, sequence, tick, ticking, whole
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
