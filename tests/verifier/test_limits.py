@@ -21,7 +21,7 @@ from dalenius.results.audit import Audit
 from dalenius.verifier.forms import offices
 from dalenius.verifier.kernel import reading
 from dalenius.verifier.kernel.balls import ZERO, Rows, float_above, float_below, precision
-from dalenius.verifier.kernel.reading import NotChecked, sized, tick, ticking, within
+from dalenius.verifier.kernel.limits import NotChecked, sized, tick, ticking, within
 from dalenius.verifier.verify import verify, verify_here
 
 COUNT = dl.queries.count(n=3)

@@ -19,7 +19,8 @@ from damage import GOLDEN, damaged, golden
 
 from dalenius.verifier import __main__ as alone
 from dalenius.verifier import process
-from dalenius.verifier.kernel.reading import NotChecked, within, write
+from dalenius.verifier.kernel.limits import NotChecked, within
+from dalenius.verifier.kernel.reading import write
 from dalenius.verifier.verify import verify
 
 FILE = GOLDEN / "plain.json"

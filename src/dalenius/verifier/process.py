@@ -22,7 +22,8 @@ from typing import IO, Any
 
 import flint
 
-from .kernel.reading import MIB, NotChecked, Refused, largest, sized, within, write
+from .kernel.limits import MIB, NotChecked, largest, sized, within
+from .kernel.reading import Refused, write
 from .verify import verify_stream
 
 # Folders of packages come first, then what `check` is called with.

@@ -18,7 +18,8 @@ from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.sums import Large
 from dalenius.verifier.kernel.balls import ONE, ZERO
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import points as points_step
 from dalenius.verifier.verify import verify_here
 

@@ -19,7 +19,8 @@ from flint import arb, arb_poly, fmpz_poly
 
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.reading import fits, refuse, tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.reading import fits, refuse
 
 from .reference import UNIFORM, Law, Product, Reference, Weights, normalised
 

@@ -23,22 +23,10 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
 from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares, attains, held, masses, mutual
 from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown
-from dalenius.verifier.kernel.reading import (
-    Refused,
-    ascending,
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-)
+from dalenius.verifier.kernel.reading import Refused, ascending, field, fits, mapping, number, numbers, refuse, sequence
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 

@@ -16,7 +16,8 @@ from flint import arb
 
 from .balls import ZERO, Ball, log_sum_exp, precision
 from .cells import Channel, Falling, Question
-from .reading import field, refuse, sequence, tick, ticking, whole
+from .limits import tick, ticking
+from .reading import field, refuse, sequence, whole
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
