@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kinds import Json
 
-from dalenius.verifier.kernel.reading import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
 
 GOLDEN = Path(__file__).parent / "golden"

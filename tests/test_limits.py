@@ -9,7 +9,7 @@ import pytest
 import dalenius as dl
 from dalenius.model import checks
 from dalenius.model.gallery import mechanisms
-from dalenius.verifier.kernel.reading import largest
+from dalenius.verifier.kernel.limits import largest
 
 
 def test_the_model_allows_no_more_than_the_verifier() -> None:

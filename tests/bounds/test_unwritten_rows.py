@@ -157,3 +157,11 @@ def test_bounds_of_several_releases_have_room_for_chains_in_doubles() -> None:
     assert data["proofs"][0]["steps"][0]["step"] == "points"
     less = data["upper"] - 5e-9
     assert verify_here(changed(data, {"proofs.0.upper": less, "upper": less})).verified
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e7, 1e30])
+def test_noise_that_never_reaches_between_points_is_no_error(epsilon: float) -> None:
+    """Far apart nothing is a mixture of the points, in floats; and cosh is no float."""
+    assert [between_points(epsilon, 1, steps) for steps in (1, 2, 3)] == [0.0, 1.0, 1.0]
+    query = dl.queries.total(n=60, values=[0, 1, 7, 1000])
+    dl.audit(dl.mechanisms.geometric(query, epsilon=epsilon), knowledge=0.4, time_limit=2, verify=False)

@@ -14,7 +14,7 @@ import numpy as np
 from kinds import Json
 from posterior_trees import Floats, Leaf, Problem, packed, prove, written
 
-from dalenius.verifier.kernel.reading import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify
 
 TINY = [0.0, 0.0, 1e-150, 1e-300, 1.4e-309, 5e-324]

@@ -19,9 +19,9 @@ import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
 from dalenius.verifier.forms import offices
-from dalenius.verifier.kernel import reading
+from dalenius.verifier.kernel import limits
 from dalenius.verifier.kernel.balls import ZERO, Rows, float_above, float_below, precision
-from dalenius.verifier.kernel.reading import NotChecked, sized, tick, ticking, within
+from dalenius.verifier.kernel.limits import NotChecked, sized, tick, ticking, within
 from dalenius.verifier.verify import verify, verify_here
 
 COUNT = dl.queries.count(n=3)
@@ -184,7 +184,7 @@ def test_matrices_that_are_not_held_give_the_same_products() -> None:
 def test_the_clock_is_read_inside_a_row_of_a_noisy_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = count()
     # A second passes whenever it is read: the limit is set, the row begins, and then time is over.
-    monkeypatch.setattr(reading.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(limits.time, "monotonic", lambda: next(clock))
     with precision(), within(1.5), pytest.raises(NotChecked):
         offices.permute_and_flip([1] + [0] * 200, arb(1))
 

@@ -19,7 +19,8 @@ from damage import GOLDEN, damaged, golden
 
 from dalenius.verifier import __main__ as alone
 from dalenius.verifier import process
-from dalenius.verifier.kernel.reading import NotChecked, within, write
+from dalenius.verifier.kernel.limits import NotChecked, within
+from dalenius.verifier.kernel.reading import write
 from dalenius.verifier.verify import verify
 
 FILE = GOLDEN / "plain.json"
@@ -151,6 +152,21 @@ def test_neither_the_current_folder_nor_the_environment_has_a_say(
     for name in ("PYTHONPATH", "PYTHONHOME"):
         monkeypatch.setenv(name, str(tmp_path))
     assert process.verdict(FILE, None, memory=448, time_limit=9)["verified"]
+
+
+def test_a_caller_without_standard_streams_has_an_answer(tmp_path: Path) -> None:
+    """Files that are opened then have the numbers of the streams, which the child has of its own."""
+    mechanism, found = tmp_path / "mechanism.json", tmp_path / "found"
+    mechanism.write_text(json.dumps(golden("plain")["problem"]))
+    program = (
+        "import os, sys, pathlib; [os.close(k) for k in (0, 1, 2)]\n"
+        "certificate, mechanism, found, *sys.path = sys.argv[1:]\n"
+        "from dalenius.verifier.verify import verify; from dalenius.verifier.__main__ import _described\n"
+        "answer = verify(certificate, _described(pathlib.Path(mechanism)))\n"
+        "pathlib.Path(found).write_text(repr(answer))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(FILE), str(mechanism), str(found), *sys.path], check=True)
+    assert "verified 0.15" in found.read_text()
 
 
 def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:

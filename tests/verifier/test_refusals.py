@@ -16,7 +16,8 @@ from dalenius.verifier.forms.reference import UNIFORM, universe
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import Audited, Knowledge, rebuild
 from dalenius.verifier.kernel import balls
-from dalenius.verifier.kernel.reading import NotChecked, Refused, read, sized
+from dalenius.verifier.kernel.limits import NotChecked, sized
+from dalenius.verifier.kernel.reading import Refused, read
 from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
 

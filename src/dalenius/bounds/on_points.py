@@ -21,6 +21,8 @@ PRODUCT, OUTPUT, PAIR = 0.026, 6.0, 0.3
 SEVERAL_ENTRIES, MOST_OUTPUTS, MOST_APART = 2**23, 200, 8
 # Gaussian noise: the chance at which outputs far away are put together, and points x outputs.
 PUT_TOGETHER, ENTRIES = 1e-12, 2**19
+# Beyond this cosh is no float.
+LARGEST = 700.0
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,8 @@ class Answers(OnPoints):
 
 def between_points(rate: float, unit: int, steps: int) -> float:
     """The chance b of an output between points that are so many units apart, at whole units, in the worst place."""
+    if steps == 1 or rate * unit * steps / 2 > LARGEST:
+        return float(steps > 1)
     return 1 - math.cosh(rate * unit * 0.5 * (steps % 2)) / math.cosh(rate * unit * steps / 2)
 
 

@@ -214,8 +214,10 @@ class Points:
         of_answer, by_order = self.most_of_answer if between > 0 else (0.0, None)
         # What the rows may come to, so that the whole bound is at the goal: more than that is not looked for.
         goal = self._goal(value)
-        enough = (goal - between * of_answer) / (1 - between) - 2 * self.beyond
         finer = self.noise.finer(place, len(cells.lumped.channel), self.most)
+        if between >= 1:  # in floats
+            return None, finer
+        enough = (goal - between * of_answer) / (1 - between) - 2 * self.beyond
         if enough <= value and finer is not None:
             return None, finer
         quick, near = self.allowed > 0 and not self.fine, self._share(SEARCH.near, SEARCH.allowed_near, value)

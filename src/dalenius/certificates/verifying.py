@@ -9,7 +9,7 @@ from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of
 from dalenius.verifier import verify as verifier
-from dalenius.verifier.kernel.reading import MEMORY, TIME_LIMIT
+from dalenius.verifier.kernel.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism

@@ -9,7 +9,7 @@ import click
 from dalenius.cli.common import AS_JSON, FILE, check_outputs, print_json
 from dalenius.errors import printable, refuse
 from dalenius.model import files
-from dalenius.verifier.kernel.reading import MEMORY, TIME_LIMIT
+from dalenius.verifier.kernel.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism

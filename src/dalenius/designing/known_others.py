@@ -79,6 +79,8 @@ def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designe
     """Return the best mechanism against independent records, audited, and the proof that little better exists."""
     programme = Programme(problem, problem.settings.of(KnownOthersSearch))
     limits, constant = problem.limits, problem.constant
+    # A tolerance of distortions is in their units, and says nothing in nats.
+    tolerance = asked.tolerance if problem.goal == "leakage" else asked.tolerance / problem.unit
 
     def audited(rows: Floats, tolerance: float) -> tuple[Written, Found]:
         mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
@@ -92,12 +94,12 @@ def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designe
         suffices = problem.has_constant and problem.distortion(constant) <= problem.budget
         rows = constant if suffices else problem.within_distortion(rows, problem.certain_budget)
     for _ in range(programme.chosen.tries):
-        mechanism, leaks = audited(rows if limits.given else on_grid(rows), 1e-3 * max(asked.tolerance, 1e-12))
+        mechanism, leaks = audited(rows if limits.given else on_grid(rows), 1e-3 * max(tolerance, 1e-12))
         if problem.goal == "leakage" or leaks.upper <= problem.budget:
             break
         rows = problem.within_leakage(mechanism.rows, leaks.upper * (1 + 1e-9) + 1e-10, problem.budget)
     else:
-        mechanism, leaks = audited(constant, asked.tolerance)
+        mechanism, leaks = audited(constant, tolerance)
     return Designed(mechanism, problem.paid(mechanism.rows), leaks, lower, 1, mechanism)
 
 
@@ -193,8 +195,7 @@ class Programme:
         primal, kept = problem.goal == "leakage", np.unique(orbit[self.allowed])
         place = np.full(int(orbit.max()) + 1, -1)
         place[kept] = np.arange(kept.size)
-        # Solvers want numbers near 1: distortions are in units of the constant's.
-        unit = problem.distortion(problem.constant) or 1.0
+        unit = problem.unit
         paid = self._paid(place, kept.size) / unit
         pairs, law = np.unique(line * orbit.shape[1] + y, return_inverse=True)
         u, laws = np.arange(kept.size), kept.size + np.arange(pairs.size)

@@ -135,6 +135,11 @@ class Problem:
         return np.asarray((1 - share) * rows + share * self.constant) if share > 0 else rows
 
     @property
+    def unit(self) -> float:
+        """The constant's distortion, by which solvers measure others: they want numbers near 1."""
+        return self.distortion(self.constant) or 1.0
+
+    @property
     def rounding(self) -> float:
         """How far, relatively, float sums over classes may be off."""
         return 1e-15 * (8 + self.domain.statistic.log_universe)

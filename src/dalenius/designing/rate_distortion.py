@@ -30,8 +30,8 @@ from dalenius.search.deadline import Deadline
 PAIRS = 2**20
 # Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
 ROUNDS, FIRST_SLACK, INSIDE, FASTEST = 200, 0.1, 0.95, 0.5
-# Share of the tolerance that the equations may be off at the end.
-SETTLED = 0.01
+# Share of the tolerance that the equations may be off at the end: less costs a round or two of Newton.
+SETTLED = 1e-4
 # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units of
 # the largest cost.
 LEAST_ROOM, STEEPEST = 1e-9, 1e12

@@ -21,7 +21,8 @@ from dalenius.results.options import Options
 from dalenius.results.result import Stopped
 from dalenius.search.deadline import Deadline
 from dalenius.verifier import verify as verifier
-from dalenius.verifier.kernel.reading import AUDIT, DESIGN, TIME_LIMIT, Refused
+from dalenius.verifier.kernel.limits import TIME_LIMIT
+from dalenius.verifier.kernel.reading import AUDIT, DESIGN, Refused
 
 if TYPE_CHECKING:
     from dalenius.designing.designer import Designed

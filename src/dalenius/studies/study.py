@@ -232,7 +232,7 @@ class Study(Result):
 
         time_limit and memory are for each. What was found becomes `verified`.
         """
-        from dalenius.verifier.kernel.reading import MEMORY
+        from dalenius.verifier.kernel.limits import MEMORY
         from dalenius.verifier.verify import verify
 
         done = {point.key: point for point in self.points if (e := self._entry(point)) and e.status == "done"}

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
-from .kernel.reading import MEMORY, TIME_LIMIT
+from .kernel.limits import MEMORY, TIME_LIMIT
 from .verify import Verification, verify
 
 

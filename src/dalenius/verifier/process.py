@@ -22,7 +22,8 @@ from typing import IO, Any
 
 import flint
 
-from .kernel.reading import MIB, NotChecked, Refused, largest, sized, within, write
+from .kernel.limits import MIB, NotChecked, largest, sized, within
+from .kernel.reading import Refused, write
 from .verify import verify_stream
 
 # Folders of packages come first, then what `check` is called with.
@@ -61,7 +62,13 @@ def verdict(source: object, mechanism: object, *, memory: int, time_limit: float
             return {"verified": False, "reason": str(refusal)}
         except OSError as error:
             return _not_checked(f"there is no room to write it down for the process that checks it ({error})")
-        return _asked([file.fileno() for file in files], memory, time_limit, end)
+        from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+        # In the child 0 to 2 are its streams; here they are files where the caller has closed its own.
+        given = [fcntl(file, F_DUPFD_CLOEXEC, 3) for file in files]
+        for one in given:
+            stack.callback(os.close, one)
+        return _asked(given, memory, time_limit, end)
 
 
 def _asked(files: list[int], memory: int, seconds: float, end: float) -> dict[str, Any]:

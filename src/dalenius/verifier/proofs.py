@@ -16,8 +16,9 @@ from .forms.written import rebuild as rebuild  # noqa: PLC0414 - of this form
 from .kernel import order
 from .kernel.balls import ONE, ZERO, Ball
 from .kernel.cells import Question, attains, held, information
+from .kernel.limits import tick
 from .kernel.proofs import KINDS, compare, shown
-from .kernel.reading import DESIGN, JOINT, Refused, field, mapping, number, refuse, sequence, show, tick
+from .kernel.reading import DESIGN, JOINT, Refused, field, mapping, number, refuse, sequence, show
 from .special import beside, decoy
 from .steps import grid, window
 

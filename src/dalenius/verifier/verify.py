@@ -29,27 +29,8 @@ from .forms.secret import Secret
 from .forms.written import Asked, Audited, Unwritten
 from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
-from .kernel.reading import (
-    AUDIT,
-    DESIGN,
-    JOINT,
-    LARGEST,
-    LONGEST,
-    MEMORY,
-    SLACK,
-    TIME_LIMIT,
-    NotChecked,
-    Refused,
-    field,
-    mapping,
-    number,
-    read,
-    refuse,
-    sequence,
-    show,
-    tick,
-    within,
-)
+from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
+from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
 from .proofs import rested_on
 
 VERSION = 2

@@ -2,12 +2,12 @@ import copy
 import re
 
 import pytest
-from dalenius.report.tables import tables
 from paper.reproduce.sample_rows import results
 
 from dalenius.paper.reproduce.numbers import OF, numbers
 from dalenius.paper.reproduce.rows import Row, decimals_of, factor, is_rounded, percent
 from dalenius.paper.reproduce.wording import PLACE, filled, finding
+from dalenius.report.proofs import tables
 
 RESULTS = results()
 

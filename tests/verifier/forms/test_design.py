@@ -26,7 +26,7 @@ from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.verifier.kernel.reading import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
 
 Maps = list[tuple[int, ...]]  # permutations of the pairs (class, output), outputs fastest

@@ -18,7 +18,8 @@ from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.sums import Large
 from dalenius.verifier.kernel.balls import ONE, ZERO
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import points as points_step
 from dalenius.verifier.verify import verify_here
 
@@ -353,3 +354,26 @@ def test_a_proof_in_a_window_is_checked_by_its_kind(change: Json, words: str) ->
         return
     with pytest.raises(Refused, match=words):
         sums.check_proof(channel, FREE, proof, "it")
+
+
+def test_a_mass_that_may_be_below_zero_leaves_no_bound_by_an_order() -> None:
+    """Its power is no number, which no comparison of a sum of positive terms may leave out."""
+    near = counting.Near(range(2), [arb(0.5, 0.6), arb(2) ** -101], ZERO)
+    one = replace(asked("geometric(epsilon=1)", "count(n=2)"), near=near)
+    assert not sums._sibson(one, arb(0.1), 2.0).is_finite()
+
+
+def test_laws_are_kept_only_where_all_records_have_one() -> None:
+    """Of many records with laws of their own they would take more memory than the rest of a check."""
+    statistic = counting.Sum(3, (0, 1, 2))
+    for i in range(3):
+        statistic.law(Product(((0.5, 0.25, 0.25), (0.25, 0.5, 0.25), (0.25, 0.25, 0.5))), (i,))
+    assert not statistic.laws
+    assert statistic.law(UNIFORM, (0,)) is statistic.law(UNIFORM, (1,))
+
+
+@pytest.mark.parametrize("mechanism", [dl.mechanisms.geometric, dl.mechanisms.laplace])
+@pytest.mark.parametrize("query", [dl.queries.count(n=400), dl.queries.total(n=60, values=[0, 1, 7, 1000])])
+def test_noise_that_hardly_ever_occurs_is_noise(mechanism: Callable[..., dl.Mechanism], query: dl.Query) -> None:
+    """Rates whose exponentials are no numbers, far from any answer's own output."""
+    accepted(dl.audit(mechanism(query, epsilon=1e200), knowledge=0.4, time_limit=0.5, verify=False).certificate.data)

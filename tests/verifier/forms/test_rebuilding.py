@@ -12,8 +12,9 @@ from dalenius.verifier.forms.real_records import Density
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Recursions
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.order import in_order, repaired
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import rounding
 
 pytestmark = pytest.mark.usefixtures("precise")

@@ -13,8 +13,9 @@ from dalenius.verifier.forms import histograms, sums
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.limits import NotChecked, sized, within
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import NotChecked, Refused, sized, within
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import counted
 from dalenius.verifier.verify import verify_here
 

@@ -10,7 +10,8 @@ from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.verifier.forms import offices, per_record
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import ONE, precision
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")

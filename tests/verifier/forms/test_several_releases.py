@@ -17,8 +17,9 @@ from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.doubles import Chain
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.order import count
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import points, several
 from dalenius.verifier.verify import verify_here
 

@@ -18,7 +18,8 @@ from dalenius.numerics.information import mutual_information
 from dalenius.settings import without
 from dalenius.verifier.forms import sums
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")

@@ -37,9 +37,10 @@ from dalenius.verifier.kernel.cuts import (
     left_over,
     middle,
 )
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.packed import levels
 from dalenius.verifier.kernel.posteriors import Point, Posteriors, Tree
-from dalenius.verifier.kernel.reading import Refused, sized
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")

@@ -13,7 +13,7 @@ from dalenius.model.counted import TiedPrior
 from dalenius.model.secret import Attributes
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import TiedSearch, tie
-from dalenius.verifier.kernel.reading import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
 
 Change = Callable[[dict[str, Any]], object]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from dalenius.bounds.power import _Curve
-from dalenius.bounds.power import power as solved
 from damage import golden
 from flint import arb
 from kinds import Json
 from large_samples import both
 
 import dalenius as dl
+from dalenius.bounds.closed_forms import _Curve
+from dalenius.bounds.closed_forms import power as solved
 from dalenius.bounds.closing import Formula
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.verifier.forms import discrete, sums

@@ -1,5 +1,7 @@
 """Steps in any order, and kinds after them: no prior of the question that was asked leaks more than is bounded."""
 
+from itertools import permutations, product
+
 import numpy as np
 import pytest
 from flint import arb
@@ -10,6 +12,7 @@ from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge, Question
+from dalenius.verifier.kernel.order import orders
 from dalenius.verifier.kernel.proofs import KINDS
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.proofs import STEPS
@@ -97,3 +100,9 @@ def test_bounds_after_steps_are_above_every_prior(seed: int) -> None:
                 assert kind == "monotone"  # of rows in no order
                 continue
             assert float((max(bounds, key=float) + question.lost).upper()) >= truth - 1e-9, (kind, followed)
+
+
+def test_orders_of_ranks_are_counted_without_large_numbers() -> None:
+    for ranks in product(range(3), repeat=4):
+        assert orders(ranks) == len(set(permutations(ranks)))
+    assert orders((0,) * 10**6) == 1  # at once: its factorial takes seconds

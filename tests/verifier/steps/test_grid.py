@@ -22,7 +22,7 @@ from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import float_below, precision
 from dalenius.verifier.kernel.cells import Falling, Knowledge, Question
-from dalenius.verifier.kernel.reading import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.steps.grid import corners, step
 from dalenius.verifier.verify import verify_here
 

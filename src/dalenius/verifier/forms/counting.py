@@ -19,7 +19,8 @@ from flint import arb, arb_poly, fmpz_poly
 
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.reading import fits, refuse, tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.reading import fits, refuse
 
 from .reference import UNIFORM, Law, Product, Reference, Weights, normalised
 
@@ -52,8 +53,8 @@ class Sum:
     n: int
     contributions: tuple[int, ...]
     modulus: int | None = None
-    # What `law` has found, by the reference and the records that are left out; of one law by how many they are.
-    laws: dict[tuple[Product, object], dict[int, Ball]] = field(default_factory=dict, compare=False, repr=False)
+    # What `law` has found where all records have one law, by the reference and how many are left out.
+    laws: dict[tuple[Product, int], dict[int, Ball]] = field(default_factory=dict, compare=False, repr=False)
 
     interchangeable = True
 
@@ -67,8 +68,8 @@ class Sum:
 
     def law(self, reference: Product, without: Sequence[int]) -> dict[int, Ball]:
         """The law of the sum of all records but some; values of positive probability only."""
-        key = reference, len(without) if reference.common else tuple(without)
-        if key in self.laws:
+        key = reference, len(without)
+        if reference.common and key in self.laws:
             return self.laws[key]
         many, (q, p) = self.n - len(without), self.bits(reference)
         if q > 0 and p > 0:
@@ -81,7 +82,8 @@ class Sum:
             for value, x in found.items():
                 folded[self._reduced(value)] = folded.get(self._reduced(value), ZERO) + x
             found = folded
-        self.laws[key] = found
+        if reference.common:
+            self.laws[key] = found
         return found
 
     def bits(self, reference: Product) -> tuple[Ball, Ball]:

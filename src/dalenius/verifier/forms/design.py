@@ -22,20 +22,8 @@ from flint import arb, arb_mat
 from dalenius.verifier.kernel import closing
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, exact, matrix, short
 from dalenius.verifier.kernel.cells import held, law_of
-from dalenius.verifier.kernel.reading import (
-    SLACK,
-    field,
-    fits,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    show,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import SLACK, tick, ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 from . import named
 from .counting import Blocks, Statistic, Table, classes_are_orbits, images, rearranged, relabelled

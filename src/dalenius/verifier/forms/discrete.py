@@ -17,7 +17,8 @@ from math import ceil, isqrt
 from flint import arb, ctx
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.reading import fits, largest, ticking
+from dalenius.verifier.kernel.limits import largest, ticking
+from dalenius.verifier.kernel.reading import fits
 
 SIGMAS = Fraction(15, 2)  # where tails are put together: beyond them lies less than 1e-13
 # Terms of the sum of a Gaussian density over integers, beyond which those of its Fourier series are enclosed.

@@ -14,7 +14,8 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.reading import field, refuse, ticking, whole
+from dalenius.verifier.kernel.limits import ticking
+from dalenius.verifier.kernel.reading import field, refuse, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums

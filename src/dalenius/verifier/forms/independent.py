@@ -28,19 +28,9 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, mixed, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, held, law_of, mutual
 from dalenius.verifier.kernel.closing import largest_of
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import (
-    field,
-    fits,
-    largest,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums

@@ -15,7 +15,8 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, refuse, sequence, show, tick, whole
+from dalenius.verifier.kernel.limits import tick
+from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, refuse, sequence, show, whole
 
 from . import named
 

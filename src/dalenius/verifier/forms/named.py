@@ -15,19 +15,8 @@ from flint import arb, ctx
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, precision
 from dalenius.verifier.kernel.cells import Falling
-from dalenius.verifier.kernel.reading import (
-    SLACK,
-    Refused,
-    fits,
-    largest,
-    number,
-    refuse,
-    sequence,
-    show,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
+from dalenius.verifier.kernel.reading import Refused, fits, number, refuse, sequence, show, whole
 
 from . import discrete, offices
 from .counting import Histogram, Statistic, Sum, Table, histogram

@@ -19,7 +19,8 @@ from typing import Any
 from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
-from dalenius.verifier.kernel.reading import SLACK, fits, largest, number, refuse, sequence, show, tick, ticking, whole
+from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
+from dalenius.verifier.kernel.reading import fits, number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
 Law = dict[Any, Fraction]

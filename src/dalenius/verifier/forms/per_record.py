@@ -23,19 +23,8 @@ from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares, attains, held, law_of, masses
-from dalenius.verifier.kernel.reading import (
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    refuse,
-    sequence,
-    show,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 

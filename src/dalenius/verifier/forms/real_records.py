@@ -11,7 +11,8 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.balls import Ball
-from dalenius.verifier.kernel.reading import largest, mapping, number, numbers, refuse, sequence, tick, whole
+from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, whole
 
 from . import named, secret
 from .counting import Sum

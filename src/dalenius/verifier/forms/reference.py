@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.reading import SLACK, fits, mapping, numbers, refuse, sequence, show
+from dalenius.verifier.kernel.limits import SLACK
+from dalenius.verifier.kernel.reading import fits, mapping, numbers, refuse, sequence, show
 
 if TYPE_CHECKING:
     from .counting import Records, Statistic

@@ -19,22 +19,10 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
 from dalenius.verifier.kernel.cells import Knowledge, Shares, mutual
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.order import count
 from dalenius.verifier.kernel.proofs import compare
-from dalenius.verifier.kernel.reading import (
-    ascending,
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    refuse,
-    sequence,
-    show,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.reading import ascending, field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.steps import points, several
 
 from . import named, sums, together

@@ -9,7 +9,8 @@ from typing import Any
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.reading import field, fits, mapping, refuse, sequence, show, ticking, whole
+from dalenius.verifier.kernel.limits import ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, refuse, sequence, show, whole
 
 from .counting import Blocks, Histogram, Statistic, Sum, numbered, tallied
 from .reference import Reference, Weights, digest, universe

@@ -23,22 +23,10 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
 from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares, attains, held, masses, mutual
 from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown
-from dalenius.verifier.kernel.reading import (
-    Refused,
-    ascending,
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-)
+from dalenius.verifier.kernel.reading import Refused, ascending, field, fits, mapping, number, numbers, refuse, sequence
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 
@@ -56,6 +44,8 @@ STEPS = ("window", "points")
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
+# Beyond this rate hardly anything is left one step away, and exp( rate f ) may be no number.
+STEEPEST = 2**64
 
 
 @dataclass(frozen=True)
@@ -412,7 +402,8 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     for x in ticking((polynomial(channel.held, step) * polynomial(powers.items(), step)).coeffs()):
         # What its rounding leaves of a class that does not occur counts with its upper end.
         powered = x if x > 0 else x.upper()
-        if powered > 0:
+        # What is not a number is not left out, so that the bound is none either.
+        if not powered <= 0:
             total += (powered.log() / alpha).exp()
     s = 1 + 1 / (alpha - 1)
     return close([s * total.log()], s, knowledge)
@@ -669,7 +660,8 @@ class _Crossed:
         beyond = channel.noise.tail(self.reach + 1)
         self.rare, self.sure = ZERO.union(beyond), ONE.union(1 - beyond)
         self.exactly = cache(channel.noise.below)
-        if channel.noise.steady and (rate := channel.noise.parameter) is not None:
+        rate = channel.noise.parameter if channel.noise.steady else None
+        if rate is not None and rate < STEEPEST:
             start, tail = self.answers[0], channel.noise.tail(1)
             self.rises = [(rate * (f - start)).exp() for f in ticking(self.answers)]
             self.falls = [1 / x for x in self.rises]
@@ -681,7 +673,7 @@ class _Crossed:
             return
         first, last = self.answers[0], self.answers[-1]
         self.low, high = (cuts[0] - 1 - last, cuts[-1] - 1 - first) if cuts else (0, 0)
-        few = bool(cuts) and high - self.low < largest().joint
+        few = rate is None and bool(cuts) and high - self.low < largest().joint
         self.rising: Any = arb_poly([self._chance(k) for k in ticking(range(self.low, high + 1))]) if few else None
         self.way = self._together if few else self._one_by_one
 

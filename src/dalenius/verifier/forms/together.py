@@ -17,8 +17,8 @@ from operator import mul
 from flint import arb_mat
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
+from dalenius.verifier.kernel.limits import tick, ticking
 from dalenius.verifier.kernel.order import orders as orders_of
-from dalenius.verifier.kernel.reading import tick, ticking
 
 # For every release the outputs of its runs, ascending.
 Outputs = tuple[tuple[int, ...], ...]

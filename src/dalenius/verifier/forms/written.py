@@ -13,8 +13,9 @@ from flint import arb
 from dalenius.verifier.kernel import cells
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
+from dalenius.verifier.kernel.limits import SLACK, largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import SLACK, fits, largest, numbers, refuse, sequence, show, ticking, whole
+from dalenius.verifier.kernel.reading import fits, numbers, refuse, sequence, show, whole
 from dalenius.verifier.steps import samples
 
 from . import named

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat, ctx
 
-from .reading import largest, tick
+from .limits import largest, tick
 
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat

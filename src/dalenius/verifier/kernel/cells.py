@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from flint import arb
 
 from .balls import ZERO, Ball, Rows, short, xlogx
-from .reading import SLACK, numbers, refuse, sequence, tick
+from .limits import SLACK, tick
+from .reading import numbers, refuse, sequence
 
 # Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
 MATRIX = 32

@@ -24,8 +24,9 @@ from .balls import ONE, ZERO, Ball, float_above, float_below, log_sum_exp
 from .cells import Channel, Products, Question, Shares, products
 from .closing import close
 from .doubles import Chain, chain_of, near_rows
+from .limits import largest, tick
 from .order import in_order
-from .reading import above_zero, field, largest, number, numbers, tick, whole
+from .reading import above_zero, field, number, numbers, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
 ENOUGH = 1e-7

@@ -13,7 +13,8 @@ from flint import arb
 from .balls import ZERO, Ball, Rows, log_sum_exp
 from .cells import Question
 from .closing import close, largest_of
-from .reading import Refused, field, largest, mapping, number, numbers, refuse, sequence, tick, whole
+from .limits import largest, tick
+from .reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 

@@ -39,7 +39,8 @@ from flint import arb
 
 from .balls import ZERO, Ball, Matrix, log_sum_exp, matrix
 from .cells import Shares
-from .reading import numbers, refuse, sequence, ticking
+from .limits import ticking
+from .reading import numbers, refuse, sequence
 
 Pairs = Sequence[Ball]  # one entry for every (c,y), y fastest
 

@@ -16,7 +16,7 @@ from functools import reduce
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
-from .reading import tick, ticking
+from .limits import tick, ticking
 
 Row = Sequence[Ball]
 

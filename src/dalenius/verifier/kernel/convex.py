@@ -21,7 +21,8 @@ from .balls import ONE, ZERO, Ball, log_sum_exp, xlogx
 from .cells import Channel, Question, products
 from .closing import close, gain
 from .contraction import contracts
-from .reading import above_zero, field, number, numbers, refuse, sequence, tick
+from .limits import tick
+from .reading import above_zero, field, number, numbers, refuse, sequence
 
 
 def secant(low: float, high: float) -> tuple[Ball, Ball]:

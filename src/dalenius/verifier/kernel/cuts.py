@@ -24,7 +24,7 @@ from operator import add
 from typing import Any, NamedTuple, TypeAlias
 
 from .balls import Ball, float_above, float_below
-from .reading import tick, ticking
+from .limits import tick, ticking
 
 # Nodes whose halves are made at a time, in numbers that their boxes hold.
 TOGETHER = 2**18

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from .balls import ZERO, Ball, float_above
-from .reading import largest, tick, ticking
+from .limits import largest, tick, ticking
 
 Array: TypeAlias = Any  # numpy.ndarray: NumPy may be missing
 Module: TypeAlias = Any

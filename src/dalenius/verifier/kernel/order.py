@@ -8,15 +8,16 @@ name; so is the exponential mechanism there. For numbers in a table the order is
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
-from math import comb, factorial, prod
+from itertools import accumulate, islice, pairwise
+from math import comb, prod
 from typing import Any
 
 from flint import arb
 
 from .balls import ZERO, Ball, log_sum_exp, precision
 from .cells import Channel, Falling, Question
-from .reading import field, refuse, sequence, tick, ticking, whole
+from .limits import tick, ticking
+from .reading import field, refuse, sequence, whole
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
@@ -137,7 +138,9 @@ def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list
 
 def orders(ranks: tuple[int, ...]) -> int:
     """How many tuples have these ranks in some order."""
-    return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
+    # Of many runs in one order no number is large on the way.
+    often = Counter(ranks).values()
+    return prod(map(comb, accumulate(often), often))
 
 
 def count(sizes: Sequence[tuple[int, int]], most: int) -> int:

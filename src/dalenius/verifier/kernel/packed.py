@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .reading import field, largest, mapping, refuse, show, tick, whole
+from .limits import largest, tick
+from .reading import field, mapping, refuse, show, whole
 
 # Codes of one byte serve up to this many boxes, of two bytes up to so many: two codes name a leaf and an empty box.
 ONE_BYTE, TWO_BYTES = 2**8 - 2, 2**16 - 2

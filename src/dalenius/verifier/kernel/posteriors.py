@@ -38,8 +38,9 @@ from .cells import Channel, Question
 from .closing import close, largest_of
 from .convex import Row, secant
 from .cuts import Box, Frame, Functions, Level, Number, OneByOne, Ratios, Scalars, Together
+from .limits import tick, ticking
 from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
-from .reading import field, mapping, number, numbers, refuse, sequence, tick, ticking, whole
+from .reading import field, mapping, number, numbers, refuse, sequence, whole
 
 # Tangents that leaves can name in one byte.
 TANGENTS = 2**8

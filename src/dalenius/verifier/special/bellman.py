@@ -21,7 +21,8 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.closing import close, largest_of
-from dalenius.verifier.kernel.reading import above_zero, field, numbers, refuse, sequence, tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.reading import above_zero, field, numbers, refuse, sequence
 
 Row = Sequence[Ball]
 Line = tuple[Ball, Ball]

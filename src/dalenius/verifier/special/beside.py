@@ -27,8 +27,9 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, lo
 from dalenius.verifier.kernel.cells import law_of
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
-from dalenius.verifier.kernel.reading import field, largest, number, numbers, refuse, sequence, tick, whole
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 
 from .product import contracts, expands
 

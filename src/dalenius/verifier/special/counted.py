@@ -24,19 +24,9 @@ from flint import arb, arb_mat, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix, precision, short
 from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, law_of
 from dalenius.verifier.kernel.closing import close, largest_of
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.order import orders
-from dalenius.verifier.kernel.reading import (
-    field,
-    fits,
-    largest,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 
 Counts = tuple[int, ...]
 Tilts = list[list[Ball]]

@@ -24,7 +24,8 @@ from dalenius.verifier.forms.written import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, log_sum_exp, matrix
 from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.closing import close, largest_of
-from dalenius.verifier.kernel.reading import above_zero, field, mapping, number, numbers, refuse, sequence, tick, whole
+from dalenius.verifier.kernel.limits import tick
+from dalenius.verifier.kernel.reading import above_zero, field, mapping, number, numbers, refuse, sequence, whole
 
 Balls = Sequence[Ball]
 

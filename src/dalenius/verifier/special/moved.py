@@ -23,18 +23,8 @@ from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.closing import close
-from dalenius.verifier.kernel.reading import (
-    field,
-    fits,
-    largest,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 
 
 def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:

@@ -18,7 +18,8 @@ from flint import arb
 
 from dalenius.verifier.forms.discrete import over_integers
 from dalenius.verifier.kernel.balls import ONE, Ball
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, tick
+from dalenius.verifier.kernel.limits import tick
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse
 
 # Differences of h that are looked at on either side of its least value, which may be several.
 BESIDE = 4

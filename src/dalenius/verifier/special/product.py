@@ -20,7 +20,7 @@ from dalenius.verifier.forms.counting import binomial
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, mixed, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.contraction import contracts as every_pair_contracts
-from dalenius.verifier.kernel.reading import tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
 
 Row = Sequence[Ball]
 # Halvings of an interval, and intervals, before an inequality counts as not shown.

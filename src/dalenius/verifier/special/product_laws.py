@@ -25,7 +25,7 @@ from math import floor, log
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.reading import tick
+from dalenius.verifier.kernel.limits import tick
 
 # Parts of the range of log u to either side of 0; steps of beta, by a factor, up to the last, one of which ends here.
 PARTS = 24

@@ -23,18 +23,8 @@ from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.secret import by_label
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, held
-from dalenius.verifier.kernel.reading import (
-    ascending,
-    field,
-    fits,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.reading import ascending, field, fits, number, numbers, refuse, sequence, whole
 
 HEAVIEST = 2**16  # of the weights: their sums are gone through
 

@@ -16,7 +16,8 @@ from flint import arb
 from dalenius.verifier.kernel.balls import float_above
 from dalenius.verifier.kernel.cells import Channel, Question, Shares
 from dalenius.verifier.kernel.doubles import OF_A_LEAF, Module, numpy
-from dalenius.verifier.kernel.reading import field, largest, refuse, tick, ticking, whole
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, refuse, whole
 
 
 @dataclass(frozen=True)

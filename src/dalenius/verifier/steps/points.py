@@ -29,20 +29,9 @@ from dalenius.verifier.kernel.cells import Falling, Recursions
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
+from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import count
-from dalenius.verifier.kernel.reading import (
-    above_zero,
-    fits,
-    largest,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    show,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.reading import above_zero, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
 
 

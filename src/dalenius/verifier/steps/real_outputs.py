@@ -26,19 +26,8 @@ from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Histogram, people
 from dalenius.verifier.forms.written import Channel
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_above, float_below
-from dalenius.verifier.kernel.reading import (
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    tick,
-    ticking,
-    whole,
-)
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, whole
 
 # What a rule makes of every answer, w_k p_t(y_k); its error; and the chance of outputs that it skips.
 Rule = tuple[dict[int, list[Ball]], Ball, Ball]

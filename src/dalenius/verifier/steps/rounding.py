@@ -20,21 +20,9 @@ from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import LONG_BITS, Sum
 from dalenius.verifier.forms.real_records import Believed, Density, Problem, labels
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, short, xlogx
+from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import (
-    AUDIT,
-    field,
-    fits,
-    largest,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    show,
-    tick,
-    whole,
-)
+from dalenius.verifier.kernel.reading import AUDIT, field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}

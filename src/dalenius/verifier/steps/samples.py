@@ -16,19 +16,8 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.reading import (
-    SLACK,
-    field,
-    fits,
-    mapping,
-    number,
-    numbers,
-    refuse,
-    sequence,
-    show,
-    tick,
-    whole,
-)
+from dalenius.verifier.kernel.limits import SLACK, tick
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 # Terms of a tail that are added before the rest is bounded by a geometric series.
 TERMS = 64

@@ -11,7 +11,8 @@ from typing import Any
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Channel, Question, Shares
-from dalenius.verifier.kernel.reading import field, refuse, sequence, ticking, whole
+from dalenius.verifier.kernel.limits import ticking
+from dalenius.verifier.kernel.reading import field, refuse, sequence, whole
 
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
