@@ -72,6 +72,7 @@ def test_an_audit_and_its_check_keep_the_time_limit(
     build: Callable[[], dl.Mechanism], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism, limit = build(), 0.2
+    dl.audit(build(), knowledge=0.3, time_limit=limit, verify=True)  # loads what is imported late
     # Every deadline reads this clock; one of processor time does not mind what else the machine does.
     monkeypatch.setattr(time, "monotonic", time.process_time)
     began = time.process_time()
