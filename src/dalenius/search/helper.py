@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from dalenius.search.deadline import ONE_THREAD
 Kind = Literal["event", "answer"]
 Message = tuple[Kind, Any]
 Function = Callable[..., Any]
+# Seconds for what is done when the process that this one works for is gone.
+GRACE = 5.0
 
 
 class NoAnswerError(Exception):
@@ -214,6 +217,9 @@ def serve() -> None:
     threading.Thread(target=served.listen, daemon=True).start()
     try:
         served.work()
+    except BrokenPipeError:
+        # Nobody reads answers any more; the other thread sees that too, cleans up, and ends the process.
+        time.sleep(GRACE)
     except BaseException:  # noqa: BLE001 - a defect of the function: its question has no answer
         traceback.print_exc()
     # At once: the other thread holds standard input, and Python would wait for it.
